@@ -18,8 +18,11 @@ class JobStream:
     `buffered_s` to pause a job whose reader is slow: nothing here ever blocks.
     """
 
-    def __init__(self, job: Job, on_abort: Callable[["JobStream"], None]) -> None:
+    def __init__(
+        self, job: Job, on_abort: Callable[["JobStream"], None], *, engine: str = "chattts"
+    ) -> None:
         self.job = job
+        self.engine = engine
         self._loop = asyncio.get_running_loop()
         self._on_abort = on_abort
         self._lock = threading.Lock()
@@ -40,6 +43,12 @@ class JobStream:
     def current_segment(self) -> int:
         """The segment the reader is at."""
         return self._segment
+
+    @property
+    def has_readable(self) -> bool:
+        """Whether the reader could take a chunk now."""
+        segment = self._segment
+        return segment < len(self._chunks) and bool(self._chunks[segment])
 
     @property
     def is_aborted(self) -> bool:
