@@ -22,7 +22,8 @@ def as_speaker(values: npt.ArrayLike, size: int = SPEAKER_SIZE) -> SpeakerVector
         InvalidSpeakerError: another shape, a value that is not finite in float16, no length.
     """
     try:
-        wide = np.asarray(values, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            wide = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidSpeakerError(
             f"A speaker is {size} numbers; this holds something else.", param="voice"
@@ -32,8 +33,9 @@ def as_speaker(values: npt.ArrayLike, size: int = SPEAKER_SIZE) -> SpeakerVector
             f"A speaker is {size} numbers; this one has the shape {_shape(wide.shape)}.",
             param="voice",
         )
-    norm = float(np.sqrt(np.square(np.clip(wide, -1e9, 1e9)).sum()))
-    if not np.isfinite(wide).all() or np.abs(wide).max() > _MAX_NORM or norm >= _MAX_NORM:
+    is_finite = bool(np.isfinite(wide).all()) and float(np.abs(wide).max()) <= _MAX_NORM
+    norm = float(np.sqrt(np.square(wide).sum())) if is_finite else _MAX_NORM
+    if norm >= _MAX_NORM:
         raise InvalidSpeakerError(
             "A speaker's numbers must be finite and within float16.", param="voice"
         )
