@@ -1,6 +1,6 @@
 """The product on one screen: a request is read, spoken, joined, stretched and encoded.
 
-    request -> plan: Reading and Job -> engine: AudioChunks -> Speech: samples -> bytes
+request -> plan: Reading and Job -> engine: AudioChunks -> Speech: samples -> bytes
 """
 
 import asyncio
@@ -136,6 +136,11 @@ class Speech:
     def seconds(self) -> float:
         """Sound handed out so far."""
         return self._num_samples / SAMPLE_RATE
+
+    @property
+    def segments_done(self) -> int:
+        """Segments whose sound has been handed out whole."""
+        return self._stream.current_segment
 
     @property
     def usage(self) -> Usage:
