@@ -1,0 +1,126 @@
+"""Puts the routes together behind the guard. Starts and stops nothing that the caller owns."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+from starlette.responses import RedirectResponse, Response
+
+from chattts_api import __version__
+from chattts_api.api.admission import Admission
+from chattts_api.api.catalog import catalog_routes
+from chattts_api.api.errors import install_error_answers
+from chattts_api.api.guard.addresses import Proxies, is_loopback, parse_networks
+from chattts_api.api.guard.caller import Limits
+from chattts_api.api.guard.cookie import CookieSigner, load_secret
+from chattts_api.api.guard.credentials import Authenticator
+from chattts_api.api.guard.keys import KeyRing
+from chattts_api.api.guard.layer import Guard, GuardParts
+from chattts_api.api.guard.limits import RateLimits
+from chattts_api.api.guard.login import login_routes
+from chattts_api.api.guard.origins import Origins
+from chattts_api.api.guard.policy import Policy
+from chattts_api.api.health import health_routes
+from chattts_api.api.metrics import Metrics
+from chattts_api.api.services import Services
+from chattts_api.api.speech import speech_routes
+from chattts_api.settings import Settings
+from chattts_api.synthesis import Synthesis
+from chattts_api.voices.catalog import VoiceCatalog
+
+ANONYMOUS_REQUESTS = 10  # a minute, where nobody needs a key on a public address
+KEY_REQUESTS = 60
+
+MountUi = Callable[[FastAPI, Services], None]
+
+
+class Server:
+    """The ASGI application, with what its owner needs to end it well."""
+
+    def __init__(self, guard: Guard, services: Services) -> None:
+        self.guard = guard
+        self.services = services
+
+    @property
+    def admission(self) -> Admission:
+        return self.services.admission
+
+    async def close(self) -> None:
+        """Give back what the application opened itself: the rate limits' connections."""
+        await self.services.limits.close()
+
+
+def create_app(
+    settings: Settings,
+    synthesis: Synthesis,
+    catalog: VoiceCatalog,
+    *,
+    mount_ui: MountUi | None = None,
+    registry: CollectorRegistry | None = None,
+) -> Server:
+    """Build the application.
+
+    Args:
+        mount_ui: mounts the page on the application at /ui; it stands behind the guard too.
+        registry: where the metrics go; a fresh one unless given.
+
+    Raises:
+        SetupError: the key file cannot be used.
+    """
+    metrics = Metrics(CollectorRegistry() if registry is None else registry)
+    limits = RateLimits(
+        settings.rate_storage, on_state=lambda is_up: metrics.limiter_up.set(int(is_up))
+    )
+    services = Services(
+        settings=settings,
+        synthesis=synthesis,
+        catalog=catalog,
+        metrics=metrics,
+        admission=Admission(max_requests=settings.max_queue),
+        limits=limits,
+    )
+    parts = _guard_parts(settings, limits)
+    app = FastAPI(title="ChatTTS", version=__version__, redirect_slashes=False)
+    install_error_answers(app)
+    app.include_router(speech_routes(services))
+    app.include_router(catalog_routes(services))
+    app.include_router(health_routes(services))
+    app.include_router(login_routes(parts.authenticator, limits, parts.origins))
+    app.add_api_route("/", _to_page, methods=["GET"], include_in_schema=False)
+    if mount_ui is not None:
+        mount_ui(app, services)
+    return Server(Guard(app, parts), services)
+
+
+async def _to_page() -> Response:
+    return RedirectResponse("/ui/", status_code=307)
+
+
+def _guard_parts(settings: Settings, limits: RateLimits) -> GuardParts:
+    keys = KeyRing(
+        [key.get_secret_value() for key in settings.api_keys],
+        Path(settings.api_keys_file) if settings.api_keys_file else None,
+    )
+    is_local = is_loopback(settings.host)
+    is_alone = is_local and not keys.is_required
+    anonymous = None if is_alone else ANONYMOUS_REQUESTS
+    secret = load_secret(Path(settings.data_dir) / "login.secret" if keys.is_required else None)
+    authenticator = Authenticator(
+        keys=keys,
+        cookies=CookieSigner(secret, keys),
+        anonymous=Limits(
+            requests=settings.rate_limit or anonymous, characters=settings.character_limit
+        ),
+        keyed=Limits(
+            requests=settings.rate_limit or KEY_REQUESTS, characters=settings.character_limit
+        ),
+    )
+    return GuardParts(
+        authenticator=authenticator,
+        limits=limits,
+        origins=Origins(settings.cors_origins),
+        proxies=Proxies(parse_networks(settings.trusted_proxies)),
+        policy=Policy(settings.max_input, settings.public_catalog),
+        is_private=is_alone and not settings.allow_anonymous,
+    )
