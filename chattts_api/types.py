@@ -146,7 +146,10 @@ class SpeechRequest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """What an engine is asked to speak: the segments of one request, in order."""
+    """What an engine is asked to speak: the segments of one request, in order.
+
+    `min_steps` forbids each segment's end until then (benchmarks; 0 for speech).
+    """
 
     request_id: str
     segments: tuple[Segment, ...]
@@ -154,6 +157,7 @@ class Job:
     sampling: SamplingParams
     style: Style
     seed: int
+    min_steps: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,3 +200,7 @@ class EngineStats:
     num_truncated: int = 0
     audio_s: float = 0.0
     last_step_age_s: float = 0.0
+    notice: str = ""
+    """What a user should know of the engine: weights on their way, or how to get them."""
+    progress: float | None = None
+    """Of a download, 0 to 1."""

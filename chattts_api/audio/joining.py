@@ -48,4 +48,6 @@ class SegmentJoiner:
 
     def _faded_out(self, samples: Samples) -> Samples:
         n = min(FADE, len(samples))
-        return np.concatenate((samples[: len(samples) - n], samples[len(samples) - n :] * self._ramp[:n][::-1]))
+        return np.concatenate(
+            (samples[: len(samples) - n], samples[len(samples) - n :] * self._ramp[:n][::-1])
+        )

@@ -24,7 +24,6 @@ class RowSetup:
         end_at: the step budget.
     """
 
-    num_prompt: int
     sampling: SamplingParams
     seed: int
     max_steps: int
@@ -57,8 +56,8 @@ class SlotTable:
         self.top_k = np.zeros(num_slots, np.int64)
         self.repetition_penalty = np.zeros(num_slots, np.float32)
 
-    def assign(self, slot: int, row: RowSetup) -> None:
-        self.num_prompt[slot] = row.num_prompt
+    def assign(self, slot: int, num_prompt: int, row: RowSetup) -> None:
+        self.num_prompt[slot] = num_prompt
         self.num_steps[slot] = 0
         self.max_steps[slot] = row.max_steps
         self.min_steps[slot] = row.min_steps

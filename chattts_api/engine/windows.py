@@ -37,7 +37,9 @@ class StreamProfile:
     fade: int
 
     def __post_init__(self) -> None:
-        assert self.sizes and self.rights and min(self.sizes) > 0
+        assert self.sizes
+        assert min(self.sizes) > 0
+        assert self.rights
         assert self.fade <= (min(self.rights) * 2 - 1) * FRAME_SAMPLES
 
     def size(self, index: int) -> int:

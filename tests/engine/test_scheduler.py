@@ -11,6 +11,7 @@ from chattts_api.engine.sequence import Phase, Status
 from chattts_api.types import Job, SamplingParams, Segment, Style, Voice
 
 VOICE = Voice("v", "V")
+PLAIN = Style()
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Bench:
         self.scheduler = Scheduler(self.limits, self.clock)
         self.jobs = {}
 
-    def add(self, name, num_segments=1, *, text="你好", style=Style()):
+    def add(self, name, num_segments=1, *, text="你好", style=PLAIN):
         segments = tuple(Segment(text, text, "zh", 50) for _ in range(num_segments))
         self.clock.now += 0.001
         job = Job(name, segments, VOICE, SamplingParams(), style, seed=1)

@@ -13,10 +13,7 @@ profiles = pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def walk(profile, num_steps):
     """The windows of a row that ends after num_steps, as the engine takes them."""
     cursor = WindowCursor(profile)
-    windows = []
-    for step in range(1, num_steps + 1):
-        if step == cursor.due_at and step < num_steps:
-            windows.append(cursor.take())
+    windows = [cursor.take() for step in range(1, num_steps) if step == cursor.due_at]
     return windows + cursor.take_rest(num_steps)
 
 
@@ -79,7 +76,7 @@ def test_silence_counts_only_after_speech():
         joiner.join(window, decoded)
     assert joiner.silence_after_speech_s == 0
     joiner.join(windows[5], silent[5] + np.float32(0.1))
-    assert joiner.silence_after_speech_s == 0
+    assert joiner.silence_after_speech_s < 0.02
     for window, decoded in zip(windows[6:12], silent[6:12], strict=True):
         joiner.join(window, decoded)
     spoken = sum(w.num_samples for w in windows[6:12]) / SAMPLE_RATE
