@@ -30,7 +30,7 @@ from chattts_api.errors import (
 from chattts_api.model.durable import fsync_folder, replace_durably
 from chattts_api.types import Voice
 from chattts_api.voices.builtin import builtin_names
-from chattts_api.voices.filelock import file_lock
+from chattts_api.model.filelock import file_lock
 from chattts_api.voices.names import fold_name
 from chattts_api.voices.record import (
     ID_PATTERN,
