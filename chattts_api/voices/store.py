@@ -28,9 +28,9 @@ from chattts_api.errors import (
     StorageFullError,
 )
 from chattts_api.model.durable import fsync_folder, replace_durably
+from chattts_api.model.filelock import file_lock
 from chattts_api.types import Voice
 from chattts_api.voices.builtin import builtin_names
-from chattts_api.model.filelock import file_lock
 from chattts_api.voices.names import fold_name
 from chattts_api.voices.record import (
     ID_PATTERN,
@@ -99,12 +99,12 @@ class VoiceStore:
 
     def find(self, text: str, owner: str | None = None) -> Voice | None:
         """The voice of that id, else of that name (the owner's before everybody's), if any."""
+        with self._reading():
+            stored = self._voices.get(text)
+        if stored is not None and _is_visible(stored, owner):
+            return stored.voice
         folded = fold_name(text)
-        records = self.records(owner)
-        for stored in records:
-            if stored.voice.id == text:
-                return stored.voice
-        named = [r for r in records if fold_name(r.voice.name) == folded]
+        named = [r for r in self.records(owner) if fold_name(r.voice.name) == folded]
         named.sort(key=lambda r: r.owner is None)
         return named[0].voice if named else None
 

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -136,3 +140,12 @@ def test_no_string_is_a_crash(catalog):
         with pytest.raises(SpeechError) as caught:
             catalog.resolve(text)
         assert caught.value.status == 400
+
+
+def test_voices_and_the_hub_need_no_torch():
+    program = (
+        "import sys, chattts_api.voices.catalog, chattts_api.voices.exchange, "
+        "chattts_api.voices.mixing, chattts_api.voices.torch_import, chattts_api.model.hub; "
+        "sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=Path(__file__).parents[2], check=True)
