@@ -1,0 +1,1 @@
+"""Books as chapters: plain text, Markdown, subtitles and EPUB."""
