@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.responses import RedirectResponse, Response
+from starlette.websockets import WebSocket
 
 from chattts_api import __version__
 from chattts_api.api.admission import Admission
 from chattts_api.api.catalog import catalog_routes
+from chattts_api.api.classic import classic_routes
+from chattts_api.api.downloads import DownloadShelf
+from chattts_api.api.engine_metrics import EngineCollector, metrics_routes
 from chattts_api.api.errors import install_error_answers
 from chattts_api.api.guard.addresses import Proxies, is_loopback, parse_networks
 from chattts_api.api.guard.caller import Limits
@@ -25,6 +29,9 @@ from chattts_api.api.health import health_routes
 from chattts_api.api.metrics import Metrics
 from chattts_api.api.services import Services
 from chattts_api.api.speech import speech_routes
+from chattts_api.api.stream_socket import serve_stream_socket
+from chattts_api.api.text import text_routes
+from chattts_api.api.tts_socket import serve_tts_socket
 from chattts_api.settings import Settings
 from chattts_api.synthesis import Synthesis
 from chattts_api.voices.catalog import VoiceCatalog
@@ -38,17 +45,19 @@ MountUi = Callable[[FastAPI, Services], None]
 class Server:
     """The ASGI application, with what its owner needs to end it well."""
 
-    def __init__(self, guard: Guard, services: Services) -> None:
+    def __init__(self, guard: Guard, services: Services, shelf: DownloadShelf) -> None:
         self.guard = guard
         self.services = services
+        self._shelf = shelf
 
     @property
     def admission(self) -> Admission:
         return self.services.admission
 
     async def close(self) -> None:
-        """Give back what the application opened itself: the rate limits' connections."""
+        """Give back what the application opened itself: connections to Redis, files."""
         await self.services.limits.close()
+        self._shelf.close()
 
 
 def create_app(
@@ -80,17 +89,38 @@ def create_app(
         admission=Admission(max_requests=settings.max_queue),
         limits=limits,
     )
+    metrics.registry.register(EngineCollector(synthesis.engine.stats))
+    shelf = DownloadShelf()
     parts = _guard_parts(settings, limits)
     app = FastAPI(title="ChatTTS", version=__version__, redirect_slashes=False)
     install_error_answers(app)
     app.include_router(speech_routes(services))
     app.include_router(catalog_routes(services))
     app.include_router(health_routes(services))
+    app.include_router(metrics_routes(metrics.registry))
+    app.include_router(classic_routes(services, shelf))
+    app.include_router(text_routes(services))
+    app.include_router(socket_routes(services))
     app.include_router(login_routes(parts.authenticator, limits, parts.origins))
     app.add_api_route("/", _to_page, methods=["GET"], include_in_schema=False)
     if mount_ui is not None:
         mount_ui(app, services)
-    return Server(Guard(app, parts), services)
+    return Server(Guard(app, parts), services, shelf)
+
+
+def socket_routes(services: Services) -> APIRouter:
+    router = APIRouter()
+
+    async def tts_socket(websocket: WebSocket) -> None:
+        await serve_tts_socket(services, websocket)
+
+    async def stream_socket(websocket: WebSocket) -> None:
+        await serve_stream_socket(services, websocket)
+
+    router.add_api_websocket_route("/ws/tts", tts_socket)
+    for prefix in ("/v1", ""):
+        router.add_api_websocket_route(f"{prefix}/audio/speech/stream", stream_socket)
+    return router
 
 
 async def _to_page() -> Response:

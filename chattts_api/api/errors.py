@@ -10,18 +10,16 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
+from starlette.websockets import WebSocket
 
 from chattts_api.errors import (
     ContentTooLargeError,
-    ForbiddenError,
     InvalidApiKeyError,
     InvalidRequestError,
     MethodNotAllowedError,
     NotFoundError,
-    RateLimitedError,
     ServerError,
     SpeechError,
-    UnsupportedMediaTypeError,
 )
 
 logger = logging.getLogger(__name__)
@@ -60,6 +58,14 @@ def error_response(error: SpeechError, headers: Mapping[str, str] | None = None)
     )
 
 
+def renamed(error: SpeechError, field: str, here: str) -> SpeechError:
+    """The same error where a field goes by another name."""
+    if error.param == field:
+        error.param = here
+        error.message = error.message.replace(field, here, 1)
+    return error
+
+
 def internal_error() -> ServerError:
     """What a caller hears of an exception that nobody expected."""
     return ServerError("Something went wrong in the server. The request id is in x-request-id.")
@@ -73,8 +79,10 @@ def install_error_answers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _unexpected_error)
 
 
-async def _speech_error(_request: Request, error: Exception) -> Response:
+async def _speech_error(connection: Request | WebSocket, error: Exception) -> Response:
     assert isinstance(error, SpeechError)
+    if isinstance(connection, WebSocket):
+        raise error  # the guard refuses the handshake with it
     return error_response(error)
 
 
@@ -98,18 +106,11 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 def _translated(status: int) -> SpeechError:
+    """For the statuses that the framework itself answers with."""
     if status == 404:
         return NotFoundError("There is no such route.")
     if status == 413:
         return ContentTooLargeError("The request is too large.")
-    if status == 415:
-        return UnsupportedMediaTypeError("This media type is not read here.")
-    if status == 401:
-        return InvalidApiKeyError("A valid key is needed.")
-    if status == 403:
-        return ForbiddenError("Not allowed.")
-    if status == 429:
-        return RateLimitedError("Too many requests.", retry_after_s=1)
     if status < 500:
         return InvalidRequestError("The request is not valid.")
     return internal_error()

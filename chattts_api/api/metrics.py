@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from chattts_api.api.connection import ClientGoneError
 from chattts_api.errors import SpeechError
 
 Surface = Literal["speech", "stream", "socket", "classic", "dialogue", "text", "page"]
@@ -78,12 +79,15 @@ class Metrics:
         except SpeechError as error:
             account.fail(error)
             raise
+        except ClientGoneError:
+            account.cancel()
+            raise
         except Exception:
             account.outcome = "failed"
             self.errors.labels("internal").inc()
             raise
         except BaseException:
-            account.outcome = "cancelled"
+            account.cancel()
             raise
         finally:
             account.close()

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from starlette.types import Scope
+
 from chattts_api.api.admission import Admission
-from chattts_api.api.guard.caller import Caller
+from chattts_api.api.guard.caller import Caller, caller_of
 from chattts_api.api.guard.limits import RateLimits
 from chattts_api.api.metrics import Account, Metrics
 from chattts_api.request import NO_DEFAULTS, parse_request
@@ -59,6 +61,24 @@ class Services:
         speech = await self.admission.begin(self.synthesis, plan)
         account.first_audio()
         return speech
+
+
+class PageAccess:
+    """Tells the page, which stands behind the guard too, who is looking at it."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def owner(self, scope: Scope) -> str | None:
+        return caller_of(scope).owner
+
+    def is_admin(self, scope: Scope) -> bool:
+        return caller_of(scope).is_admin
+
+    async def charge(self, scope: Scope, num_characters: int) -> None:
+        """Raises RateLimitedError, DrainingError and EngineFailedError."""
+        with self._services.admission.inside(), self._services.admission.reading():
+            await self._services.limits.charge_characters(caller_of(scope), num_characters)
 
 
 def num_dropped(reading: Reading) -> int:

@@ -53,6 +53,12 @@ class Answer:
             self.status = 403
         await self._send(message)
 
+    async def grant(self, headers: RawHeaders) -> None:
+        """Say yes to a browser's question before its request."""
+        self._headers += headers
+        await self({"type": "http.response.start", "status": 204, "headers": []})
+        await self({"type": "http.response.body", "body": b"", "more_body": False})
+
     async def refuse(self, error: SpeechError, extra: RawHeaders | None = None) -> None:
         """Answer with an error before anything else is sent."""
         body = json.dumps(envelope(error)).encode()

@@ -89,7 +89,7 @@ class Guard:
         check_head(scope)
         self._check_host(headers)
         if (granted := parts.origins.preflight_headers(scope, headers)) is not None:
-            await answer.reply(204, b"", granted)
+            await answer.grant(granted)
             return
         address = parts.proxies.client_of(scope, headers)
         scope["state"]["is_secure"] = parts.proxies.is_secure(scope, headers)

@@ -41,16 +41,14 @@ class Origins:
         ]
 
     def preflight_headers(self, scope: Scope, headers: Headers) -> RawHeaders | None:
-        """The answer to a browser's question before a request, or None where it asks none."""
+        """What is added to the answer of a browser's question, or None where it asks none."""
         asks = scope["type"] == "http" and scope["method"] == "OPTIONS"
         if not asks or "access-control-request-method" not in headers:
             return None
-        granted = self.answer_headers(headers)
-        if not granted:
+        if not self.answer_headers(headers):
             return None
         wanted = headers.get("access-control-request-headers", "authorization, content-type")
         return [
-            *granted,
             (b"access-control-allow-methods", b"GET, POST, DELETE"),
             (b"access-control-allow-headers", wanted.encode("latin-1")),
             (b"access-control-max-age", _MAX_AGE_S.encode()),
