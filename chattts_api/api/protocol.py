@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with what it lacks: a deadline for headers, a bound on them, and abort.
+"""uvicorn's protocols with what they lack: a deadline for headers, a bound on them, and abort.
 
 The deadline for bodies is the guard's (`guard/receiving.py`).
 """
@@ -7,11 +7,13 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from chattts_api.api.guard.policy import MAX_HEADERS, MAX_URL
 
 if TYPE_CHECKING:
     from uvicorn.config import Config
+    from websockets.http11 import Request
     from uvicorn.server import ServerState
 
 HEADER_TIMEOUT_S: Final = 10.0
@@ -81,3 +83,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def _abort(self) -> None:
         if self.transport is not None:
             self.transport.abort()
+
+
+class BoundedSocketProtocol(WebSocketsSansIOProtocol):
+    """Lets the application drop a socket whose client does not read."""
+
+    def handle_connect(self, event: "Request") -> None:
+        super().handle_connect(event)
+        if not self.close_sent:
+            self.scope["extensions"]["chattts.abort"] = self._abort  # type: ignore[typeddict-unknown-key]
+
+    def _abort(self) -> None:
+        self.transport.abort()

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import uvicorn
 
 from chattts_api.api.app import Server
-from chattts_api.api.protocol import BoundedHttpProtocol
+from chattts_api.api.protocol import BoundedHttpProtocol, BoundedSocketProtocol
 
 WS_MAX_SIZE: Final = 65_536
 DRAIN_DELAY_S: Final = 0.5  # load balancers go on sending for a moment after readiness is gone
@@ -72,7 +72,7 @@ def server_config(server: Server, settings: ServerSettings) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         http=BoundedHttpProtocol,
-        ws="websockets-sansio",
+        ws=BoundedSocketProtocol,
         ws_max_size=WS_MAX_SIZE,
         ws_per_message_deflate=False,
         ws_ping_interval=20.0,
