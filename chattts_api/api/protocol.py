@@ -13,8 +13,8 @@ from chattts_api.api.guard.policy import MAX_HEADERS, MAX_URL
 
 if TYPE_CHECKING:
     from uvicorn.config import Config
-    from websockets.http11 import Request
     from uvicorn.server import ServerState
+    from websockets.http11 import Request
 
 HEADER_TIMEOUT_S: Final = 10.0
 _MAX_HEAD: Final = 2 * (MAX_HEADERS + MAX_URL)  # beyond it nobody waits for the guard's own answer
@@ -91,7 +91,7 @@ class BoundedSocketProtocol(WebSocketsSansIOProtocol):
     def handle_connect(self, event: "Request") -> None:
         super().handle_connect(event)
         if not self.close_sent:
-            self.scope["extensions"]["chattts.abort"] = self._abort  # type: ignore[typeddict-unknown-key]
+            self.scope["extensions"]["chattts.abort"] = self._abort  # type: ignore[assignment]
 
     def _abort(self) -> None:
         self.transport.abort()

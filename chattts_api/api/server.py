@@ -47,12 +47,18 @@ class DrainingServer(uvicorn.Server):
         began_s = loop.time()
         while not self.force_exit:
             elapsed_s = loop.time() - began_s
-            is_done = admission.num_inside == 0 and elapsed_s >= DRAIN_DELAY_S
+            is_done = self._is_quiet() and elapsed_s >= DRAIN_DELAY_S
             if is_done or elapsed_s >= self._drain_timeout_s:
                 break
             await asyncio.sleep(_TICK_S)
         await super().shutdown(sockets)
         await self._server.close()
+
+    def _is_quiet(self) -> bool:
+        """Nothing is being answered, and the engine speaks for nobody: the page has no request."""
+        stats = self._server.services.synthesis.engine.stats()
+        num_rows = stats.num_running + stats.num_waiting + stats.num_paused
+        return self._server.admission.num_inside == 0 and num_rows == 0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit:

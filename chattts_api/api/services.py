@@ -75,6 +75,16 @@ class PageAccess:
     def is_admin(self, scope: Scope) -> bool:
         return caller_of(scope).is_admin
 
+    def is_logged_in(self, scope: Scope) -> bool:
+        return caller_of(scope).by_cookie
+
+    async def begin(self, synthesis: Synthesis, plan: Plan) -> Speech:
+        """Speak through the same door as the other surfaces."""
+        with self._services.metrics.request("page") as account:
+            speech = await self._services.admission.begin(synthesis, plan)
+            account.first_audio()
+            return speech
+
     async def charge(self, scope: Scope, num_characters: int) -> None:
         """Raises RateLimitedError, DrainingError and EngineFailedError."""
         with self._services.admission.inside(), self._services.admission.reading():
