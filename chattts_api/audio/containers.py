@@ -26,6 +26,7 @@ class Container:
     codec: str
     muxer: str
     sample_format: Literal["fltp", "flt", "s16"]
+    codec_options: Mapping[str, str] = field(default_factory=dict)
     max_bit_rate: int = 96_000
     streamed: Mapping[str, str] = field(default_factory=dict)
     whole: Mapping[str, str] = field(default_factory=dict)
@@ -44,7 +45,9 @@ MP3 = Container(
     streamed={"write_xing": "0", "id3v2_version": "0"},
     whole={"write_xing": "1", "id3v2_version": "4"},
 )
-OPUS = Container("libopus", "ogg", "flt", max_bit_rate=48_000, streamed=_OPUS_PAGES)
+OPUS = Container(
+    "libopus", "ogg", "flt", {"vbr": "constrained"}, max_bit_rate=48_000, streamed=_OPUS_PAGES
+)
 AAC = Container("aac", "adts", "fltp")
 FLAC = Container("flac", "flac", "s16")
 
@@ -97,7 +100,7 @@ class ContainerWriter:
             self._muxer.add_stream(
                 container.codec,
                 rate=sample_rate,
-                options={"threads": "1", "flags": "+bitexact"},
+                options={"threads": "1", "flags": "+bitexact", **container.codec_options},
             ),
         )
         self._stream.layout = "mono"
