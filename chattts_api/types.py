@@ -200,6 +200,12 @@ class EngineStats:
     num_truncated: int = 0
     audio_s: float = 0.0
     last_step_age_s: float = 0.0
+    num_begun: int = 0
+    waited_s: float = 0.0
+    """Seconds that the jobs begun so far had waited; waited_s / num_begun is the mean wait."""
+    num_restarts: int = 0
+    free_memory_bytes: int | None = None
+    """Of the device, where it has memory of its own."""
     notice: str = ""
     """What a user should know of the engine: weights on their way, or how to get them."""
     progress: float | None = None

@@ -32,6 +32,7 @@ from chattts_api.api.speech import speech_routes
 from chattts_api.api.stream_socket import serve_stream_socket
 from chattts_api.api.text import text_routes
 from chattts_api.api.tts_socket import serve_tts_socket
+from chattts_api.errors import SetupError
 from chattts_api.settings import Settings
 from chattts_api.synthesis import Synthesis
 from chattts_api.voices.catalog import VoiceCatalog
@@ -75,7 +76,7 @@ def create_app(
         registry: where the metrics go; a fresh one unless given.
 
     Raises:
-        SetupError: the key file cannot be used.
+        SetupError: the key file cannot be used, or a public address would be open to all.
     """
     metrics = Metrics(CollectorRegistry() if registry is None else registry)
     limits = RateLimits(
@@ -102,8 +103,8 @@ def create_app(
     app.include_router(text_routes(services))
     app.include_router(socket_routes(services))
     app.include_router(login_routes(parts.authenticator, limits, parts.origins))
-    app.add_api_route("/", _to_page, methods=["GET"], include_in_schema=False)
     if mount_ui is not None:
+        app.add_api_route("/", _to_page, methods=["GET"], include_in_schema=False)
         mount_ui(app, services)
     return Server(Guard(app, parts), services, shelf)
 
@@ -133,6 +134,11 @@ def _guard_parts(settings: Settings, limits: RateLimits) -> GuardParts:
         Path(settings.api_keys_file) if settings.api_keys_file else None,
     )
     is_local = is_loopback(settings.host)
+    if not (is_local or keys.is_required or settings.allow_anonymous):
+        raise SetupError(
+            "CHATTTS_HOST: an address that others can reach needs keys. Set CHATTTS_API_KEYS or "
+            "CHATTTS_API_KEYS_FILE, or CHATTTS_ALLOW_ANONYMOUS=1 to let everybody in."
+        )
     is_alone = is_local and not keys.is_required
     anonymous = None if is_alone else ANONYMOUS_REQUESTS
     secret = load_secret(Path(settings.data_dir) / "login.secret" if keys.is_required else None)

@@ -23,6 +23,7 @@ from chattts_api.api.errors import renamed
 from chattts_api.api.guard.caller import caller_of, request_id_of
 from chattts_api.api.metrics import Account
 from chattts_api.api.services import Services, num_dropped
+from chattts_api.api.speech import NO_MARK
 from chattts_api.audio.encoder import encode_whole
 from chattts_api.errors import SpeechError
 from chattts_api.request import DEFAULT_VOICE, DEFAULTS, MAX_SEED, invalid_field
@@ -102,7 +103,7 @@ def classic_routes(services: Services, shelf: DownloadShelf) -> APIRouter:
         speech, samples = await _spoken(
             services, scope, account, {"input": given.text, "voice": _voice(given.voice)}
         )
-        wav = await asyncio.to_thread(encode_whole, samples, "wav")
+        wav = await asyncio.to_thread(encode_whole, samples, "wav", metadata=NO_MARK)
         name = await asyncio.to_thread(shelf.put, wav, caller_of(scope).owner)
         return JSONResponse({"url": f"/download/{name}"}, headers=_headers(speech))
 

@@ -38,12 +38,18 @@ class EngineCollector(Collector):
         yield _counter("tts_engine_retries", "Rows made again.", stats.num_retried)
         yield _counter("tts_engine_truncated", "Rows cut at their budget.", stats.num_truncated)
         yield _counter("tts_engine_audio_seconds", "Speech made.", stats.audio_s)
+        yield _counter("tts_engine_begun", "Jobs begun.", stats.num_begun)
+        yield _counter("tts_queue_wait_seconds", "Waits of the jobs begun.", stats.waited_s)
+        yield _counter("tts_engine_restarts", "Starts after a fault.", stats.num_restarts)
         yield _gauge("tts_engine_ready", "Whether it takes jobs.", float(stats.is_ready))
         yield _gauge("tts_engine_waiting", "Rows waiting.", stats.num_waiting)
         yield _gauge("tts_engine_running", "Rows running.", stats.num_running)
         yield _gauge("tts_engine_paused", "Rows paused for slow readers.", stats.num_paused)
         yield _gauge("tts_engine_queued_seconds", "Speech queued.", stats.queued_s)
         yield _gauge("tts_engine_last_step_age_seconds", "Since it moved.", stats.last_step_age_s)
+        if stats.free_memory_bytes is not None:
+            free = stats.free_memory_bytes
+            yield _gauge("tts_device_free_memory_bytes", "Free memory of the device.", free)
         yield _gauge("tts_process_resident_bytes", "Memory of the process.", resident_bytes())
 
 

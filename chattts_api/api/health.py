@@ -67,10 +67,12 @@ def report(stats: EngineStats) -> dict[str, object]:
         "engine": stats.engine,
         "device": stats.device,
         "dtype": stats.dtype,
-        "gpu_free_memory": None,
+        "gpu_free_memory": stats.free_memory_bytes,
         "queue_length": stats.num_waiting,
         "running": stats.num_running,
         "queued_s": round(stats.queued_s, 2),
+        "notice": stats.notice or None,
+        "progress": stats.progress,
     }
 
 

@@ -1,5 +1,6 @@
 """POST /v1/audio/speech: audio or server-sent events, first sound before the status line."""
 
+import asyncio
 import base64
 import json
 import logging
@@ -23,12 +24,14 @@ from chattts_api.api.errors import envelope, internal_error
 from chattts_api.api.guard.caller import caller_of, request_id_of
 from chattts_api.api.metrics import Account
 from chattts_api.api.services import Services, num_dropped
+from chattts_api.audio.encoder import encode_whole
 from chattts_api.errors import SpeechError
 from chattts_api.request import request_schema
 from chattts_api.synthesis import Speech
 
 logger = logging.getLogger(__name__)
 
+NO_MARK: Final[dict[str, str]] = {}  # simple WAV readers take what follows the samples for sound
 _MEDIA_TYPES: Final = ("mpeg", "opus", "aac", "flac", "wav", "pcm")
 
 
@@ -67,25 +70,27 @@ class _Answer:
         speech = await self._services.begin(request, caller, self._account)
         is_sse = request.stream_format == "sse"
         try:
-            async with aclosing(speech.encoded()) as pieces:
-                first = await anext(pieces)
-                if is_sse or request.stream:
-                    await self._stream(speech, first, pieces)
-                else:
-                    await self._whole(speech, first, pieces)
+            if is_sse or request.stream:
+                async with aclosing(speech.encoded()) as pieces:
+                    await self._stream(speech, await anext(pieces), pieces)
+            else:
+                await self._whole(speech)
         finally:
             speech.abort()
         self._account.spoken(speech.seconds, num_dropped(speech.reading))
 
-    async def _whole(self, speech: Speech, first: bytes, pieces: AsyncIterator[bytes]) -> None:
-        body = bytearray(first)
-        async for data in pieces:
-            body += data
-        if speech.plan.request.response_format == "wav":
-            _state_sizes(body)
-        headers = {**_headers(speech), "content-length": str(len(body))}
-        await self._start(headers)
-        await self._body(bytes(body), more=False)
+    async def _whole(self, speech: Speech) -> None:
+        request = speech.plan.request
+        pieces = [samples async for samples in speech]
+        body = await asyncio.to_thread(
+            encode_whole,
+            pieces,
+            request.response_format,
+            sample_rate=request.sample_rate,
+            metadata=NO_MARK if request.response_format == "wav" else None,
+        )
+        await self._start({**_headers(speech), "content-length": str(len(body))})
+        await self._body(body, more=False)
 
     async def _stream(self, speech: Speech, first: bytes, pieces: AsyncIterator[bytes]) -> None:
         is_sse = speech.plan.request.stream_format == "sse"
@@ -152,12 +157,6 @@ def _done(speech: Speech) -> bytes:
             },
         }
     )
-
-
-def _state_sizes(wav: bytearray) -> None:
-    """Write the true sizes into a canonical WAV header that says 'unknown'."""
-    wav[4:8] = (len(wav) - 8).to_bytes(4, "little")
-    wav[40:44] = (len(wav) - 44).to_bytes(4, "little")
 
 
 def speech_routes(services: Services) -> APIRouter:

@@ -1,22 +1,32 @@
 """What becomes of a text before it is spoken: normalised, refined, counted."""
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
 
 from chattts_api.api.body import read_json_object
-from chattts_api.api.guard.caller import caller_of
+from chattts_api.api.errors import renamed
+from chattts_api.api.guard.caller import caller_of, request_id_of
 from chattts_api.api.services import Services
 from chattts_api.engine.admission import SPEECH_SHARE
-from chattts_api.errors import InputTooLongError
-from chattts_api.request import MAX_LEXICON, invalid_field
-from chattts_api.types import STEPS_PER_SECOND, Language, Reading
+from chattts_api.errors import InputTooLongError, SpeechError
+from chattts_api.request import DEFAULTS, MAX_LEXICON, invalid_field
+from chattts_api.types import STEPS_PER_SECOND, Job, Language, Reading
 
 _CONFIG: Final = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
+
+
+@runtime_checkable
+class TextRefiner(Protocol):
+    """An engine that can write a text anew with the model's own marks of breath and laughter."""
+
+    async def refine(self, job: Job) -> str:
+        """The refined text of a job's segments."""
 
 
 class _TextFields(BaseModel):
@@ -50,12 +60,17 @@ def text_routes(services: Services) -> APIRouter:
             }
         )
 
+    async def refine(request: Request) -> Response:
+        """The model's own pass over the text; the built-in voice has none and changes nothing."""
+        asked = await read_json_object(request)
+        return await _refined(services, request.scope, asked)
+
     schema = _TextFields.model_json_schema()
     described: dict[str, Any] = {
         "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}
     }
-    for path, route in (("/v1/text/normalize", normalize), ("/v1/text/tokens", tokens)):
-        router.add_api_route(path, route, methods=["POST"], openapi_extra=described)
+    for name, route in (("normalize", normalize), ("refine", refine), ("tokens", tokens)):
+        router.add_api_route(f"/v1/text/{name}", route, methods=["POST"], openapi_extra=described)
     return router
 
 
@@ -82,6 +97,24 @@ async def _read(services: Services, request: Request) -> Reading:
             normalize=asked.normalize,
             lexicon=asked.lexicon,
         )
+
+
+async def _refined(services: Services, scope: Scope, asked: dict[str, object]) -> Response:
+    """Takes the fields of a speech request; `text` stands for `input`."""
+    fields = {**asked, "input": asked.get("text", asked.get("input")), "refine": True}
+    caller = caller_of(scope)
+    try:
+        request = services.parse(fields, caller, request_id_of(scope), DEFAULTS)
+        plan = await services.plan(request, caller)
+    except SpeechError as error:
+        raise renamed(error, "input", "text") from None
+    engine: object = services.synthesis.engine
+    body: dict[str, object] = {"engine": services.synthesis.engine.name, "seed": plan.job.seed}
+    if isinstance(engine, TextRefiner):
+        body |= {"text": await engine.refine(plan.job), "refined": True}
+    else:
+        body |= {"text": plan.reading.spoken, "refined": False}
+    return JSONResponse(body)
 
 
 def reading_report(reading: Reading) -> dict[str, object]:

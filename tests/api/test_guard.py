@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,14 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from chattts_api.api.app import create_app
+from chattts_api.api.guard import layer
 from chattts_api.api.guard.key_file import StoredKey, add_key, revoke_key
-from tests.api.conftest import KEY, SPEECH, Live, StartServer
-from tests.fakes import ScriptedEngine
+from chattts_api.errors import SetupError
+from chattts_api.synthesis import Synthesis
+from chattts_api.voices.catalog import VoiceCatalog
+from tests.api.conftest import KEY, SPEECH, Live, StartServer, make_settings
+from tests.fakes import PlainReader, ScriptedEngine
 
 BEARER = {"Authorization": f"Bearer {KEY}"}
 OPEN = {("GET", "/health/live"), ("GET", "/health/ready"), ("GET", "/login"), ("POST", "/login")}
@@ -378,3 +384,29 @@ async def test_headers_are_bounded(start: StartServer) -> None:
     answer = await live.client.get("/v1/models?" + "q" * 9000)
     assert answer.status_code == 400
     assert httpx.Response(400, content=answer.content).json()["error"]["type"]
+
+
+async def test_sockets_are_bounded(start: StartServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layer, "MAX_SOCKETS", 3)
+    monkeypatch.setattr(layer, "MAX_CALLER_SOCKETS", 2)
+    live = await start(api_keys=[KEY, KEY + "2"])
+    url = f"ws://127.0.0.1:{live.port}/ws/tts"
+    other = {"Authorization": f"Bearer {KEY}2"}
+    async with AsyncExitStack() as stack:
+        for _ in range(2):
+            await stack.enter_async_context(connect(url, proxy=None, additional_headers=BEARER))
+        assert await refused_status(live, "/ws/tts", additional_headers=BEARER) == 429
+        await stack.enter_async_context(connect(url, proxy=None, additional_headers=other))
+        assert await refused_status(live, "/ws/tts", additional_headers=other) == 503
+    async with asyncio.timeout(2):
+        while live.server.guard._sockets:
+            await asyncio.sleep(0.01)
+
+
+def test_a_public_address_needs_keys() -> None:
+    engine = ScriptedEngine()
+    synthesis = Synthesis(PlainReader(), engine, timeout_s=1)
+    with pytest.raises(SetupError, match="CHATTTS_API_KEYS"):
+        create_app(make_settings(host="0.0.0.0"), synthesis, VoiceCatalog())
+    create_app(make_settings(host="0.0.0.0", allow_anonymous=True), synthesis, VoiceCatalog())
+    create_app(make_settings(host="0.0.0.0", api_keys=[KEY]), synthesis, VoiceCatalog())

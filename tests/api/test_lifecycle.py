@@ -252,6 +252,11 @@ async def test_text_reports(start: StartServer) -> None:
     assert [d["text"] for d in body["dropped"]] == ["🙂"]
     tokens = (await live.client.post("/v1/text/tokens", json={"text": "One. Two."})).json()
     assert (tokens["input_tokens"], tokens["segments"]) == (6, 2)
+    refined = (await live.client.post("/v1/text/refine", json={"text": "One. Two."})).json()
+    assert (refined["text"], refined["refined"]) == ("One. Two.", False)
+    for route in ("normalize", "refine"):
+        bad = await live.client.post(f"/v1/text/{route}", json={"text": []})
+        assert (bad.status_code, bad.json()["error"]["param"]) == (400, "text")
     bad = await live.client.post("/v1/text/tokens", json={"text": 3})
     assert (bad.status_code, bad.json()["error"]["param"]) == (400, "text")
 

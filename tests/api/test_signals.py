@@ -52,18 +52,19 @@ async def server_process(seconds: float, drain_timeout_s: float) -> AsyncIterato
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 async def test_streams_are_finished_and_new_work_is_refused(sent: signal.Signals) -> None:
-    async with server_process(1.5, 20) as server, httpx.AsyncClient(timeout=20) as client:
+    async with server_process(2.5, 20) as server, httpx.AsyncClient(timeout=20) as client:
         url = f"{server.url}/v1/audio/speech"
         streams = [asyncio.create_task(client.post(url, json=BODY)) for _ in range(5)]
         await asyncio.sleep(0.1)
         server.process.send_signal(sent)
-        await asyncio.sleep(0.05)
+        while (await client.get(f"{server.url}/health/ready")).status_code == 200:
+            await asyncio.sleep(0.01)
         late = await client.post(url, json=BODY)
         assert (late.status_code, late.json()["error"]["code"]) == (503, "draining")
         assert (await client.get(f"{server.url}/health/ready")).status_code == 503
         assert (await client.get(f"{server.url}/health/live")).status_code == 200
         answers = await asyncio.gather(*streams)
-        assert [len(answer.content) for answer in answers] == [72_000] * 5
+        assert [len(answer.content) for answer in answers] == [120_000] * 5
         assert await server.exit_code(3) == 0
 
 

@@ -26,12 +26,20 @@ from chattts_api.api.guard.login import login_answer, wants_page
 from chattts_api.api.guard.origins import Origins
 from chattts_api.api.guard.policy import Policy, changes_something
 from chattts_api.api.guard.receiving import BoundedBody, check_body_headers, check_head
-from chattts_api.errors import ForbiddenError, InvalidApiKeyError, RateLimitedError, SpeechError
+from chattts_api.errors import (
+    ForbiddenError,
+    InvalidApiKeyError,
+    OverloadedError,
+    RateLimitedError,
+    SpeechError,
+)
 from chattts_api.logs import request_id_var
 
 logger = logging.getLogger(__name__)
 
 BODY_TIMEOUT_S: Final = 30.0
+MAX_SOCKETS: Final = 256
+MAX_CALLER_SOCKETS: Final = 64
 _OWN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -59,6 +67,7 @@ class Guard:
         self.app = app
         self._parts = parts
         self._busy: Counter[str] = Counter()
+        self._sockets: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -101,7 +110,7 @@ class Guard:
             if parts.policy.is_counted(scope):
                 answer.standing = await parts.limits.charge_request(caller)
         scope["state"].update({STATE_KEY: caller, "address": address})
-        with self._at_once(caller):
+        with self._at_once(caller), self._socket_place(scope, caller):
             await self.app(scope, self._bounded(scope, headers, receive, answer), answer)
 
     def _identify(self, scope: Scope, headers: Headers, address: str) -> Caller:
@@ -150,6 +159,24 @@ class Guard:
             self._busy[caller.bucket] -= 1
             if not self._busy[caller.bucket]:
                 del self._busy[caller.bucket]
+
+    @contextmanager
+    def _socket_place(self, scope: Scope, caller: Caller) -> Iterator[None]:
+        """Sockets stay open for long, so their number is bounded."""
+        if scope["type"] != "websocket":
+            yield
+            return
+        if self._sockets.total() >= MAX_SOCKETS:
+            raise OverloadedError("Too many sockets are open.", retry_after_s=5)
+        if self._sockets[caller.bucket] >= MAX_CALLER_SOCKETS:
+            raise RateLimitedError("Too many of your sockets are open.", retry_after_s=5)
+        self._sockets[caller.bucket] += 1
+        try:
+            yield
+        finally:
+            self._sockets[caller.bucket] -= 1
+            if not self._sockets[caller.bucket]:
+                del self._sockets[caller.bucket]
 
     async def _refuse(
         self, scope: Scope, headers: Headers, answer: Answer, error: SpeechError
