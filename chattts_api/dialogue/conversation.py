@@ -2,14 +2,17 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from chattts_api.audio.joining import silence
-from chattts_api.synthesis import Plan, Speech, Synthesis
+from chattts_api.synthesis import Plan, Speech
 from chattts_api.types import SAMPLE_RATE, Samples
+
+Begin = Callable[[Plan], Coroutine[Any, Any, Speech]]
+"""Queues a plan; returns at its first sound: `Synthesis.speak`, or a surface's own door to it."""
 
 LOOK_AHEAD: Final = 3  # turns queued at once: enough to fill a batch, few enough to share it
 
@@ -38,12 +41,12 @@ class SpokenTurn:
 class Conversation:
     """Iterate over it once for the sound; `spoken` grows as turns end. Leaving early frees rows."""
 
-    def __init__(self, synthesis: Synthesis, turns: Sequence[PlannedTurn]) -> None:
+    def __init__(self, begin: Begin, turns: Sequence[PlannedTurn]) -> None:
         self.turns = tuple(turns)
         self.spoken: list[SpokenTurn] = []
         self.engine = ""
         self.is_cut = False
-        self._synthesis = synthesis
+        self._begin = begin
         self._num_samples = 0
         self._waiting = deque(self.turns)
         self._begun: deque[asyncio.Task[Speech]] = deque()
@@ -73,7 +76,7 @@ class Conversation:
     def _look_ahead(self) -> None:
         while self._waiting and len(self._begun) < LOOK_AHEAD:
             turn = self._waiting.popleft()
-            self._begun.append(asyncio.ensure_future(self._synthesis.speak(turn.plan)))
+            self._begun.append(asyncio.ensure_future(self._begin(turn.plan)))
 
     def _note(self, index: int, turn: PlannedTurn, speech: Speech, start_s: float) -> None:
         self.engine = speech.engine

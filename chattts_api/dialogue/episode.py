@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from chattts_api.dialogue.conversation import Conversation, PlannedTurn, SpokenTurn
+from chattts_api.dialogue.conversation import Begin, Conversation, PlannedTurn, SpokenTurn
 from chattts_api.dialogue.music import MusicBed, MusicLevels
 from chattts_api.dialogue.script import Turn
 from chattts_api.errors import InputTooLongError
-from chattts_api.synthesis import Plan, Synthesis
+from chattts_api.synthesis import Plan
 from chattts_api.types import Samples
 
 DEFAULT_GAP_S = 0.4
@@ -28,11 +28,11 @@ class Episode:
 
     def __init__(
         self,
-        synthesis: Synthesis,
+        begin: Begin,
         turns: Sequence[PlannedTurn],
         background: Background | None = None,
     ) -> None:
-        self.conversation = Conversation(synthesis, turns)
+        self.conversation = Conversation(begin, turns)
         self._background = background
 
     @property

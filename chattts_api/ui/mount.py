@@ -12,8 +12,9 @@ from starlette.routing import Mount
 from chattts_api.ui.page import PageLanguage
 from chattts_api.ui.player import asset
 from chattts_api.ui.playground import Playground
+from chattts_api.ui.server_routes import server_routes
 from chattts_api.ui.sound_routes import sound_routes
-from chattts_api.ui.sounds import SoundShelf
+from chattts_api.ui.studio import Studio
 from chattts_api.ui.theme import theme
 from chattts_api.ui.words import translations
 
@@ -25,6 +26,7 @@ def mount_playground(app: FastAPI, playground: Playground, *, path: str = "/ui")
     studio = playground.studio
     # Before the mount, which takes everything below the path.
     app.include_router(sound_routes(studio.shelf, studio.access), prefix=path)
+    app.include_router(server_routes(studio), prefix=path)
     gr.mount_gradio_app(
         app,
         playground.blocks,
@@ -42,19 +44,20 @@ def mount_playground(app: FastAPI, playground: Playground, *, path: str = "/ui")
         theme=theme(),
         css=asset("page.css"),
     )
-    _close_with(app, studio.shelf)
+    _close_with(app, studio)
     mount = app.router.routes[-1]
     assert isinstance(mount, Mount)
     mount.app = PageLanguage(mount.app, default=studio.settings.lang)
 
 
-def _close_with(app: FastAPI, shelf: SoundShelf) -> None:
+def _close_with(app: FastAPI, studio: Studio) -> None:
     inner = app.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[Mapping[str, Any]]:
         async with inner(app) as state:
             yield state or {}
-        shelf.close()
+        studio.shelf.close()
+        studio.exports.close()
 
     app.router.lifespan_context = lifespan

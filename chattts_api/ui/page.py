@@ -7,12 +7,20 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chattts_api.ui.language import UiLanguage, language_of
+from chattts_api.ui.player import asset
 from chattts_api.ui.words import script_words
 
 _TAG: Final = {"zh": "zh-CN", "en": "en"}
+_MANIFEST: Final = '<link rel="manifest" href="/manifest.json" />'
+_ICON: Final = (
+    '<link rel="icon" href="data:image/svg+xml,<svg xmlns=\'http://www.w3.org/2000/svg\' '
+    "viewBox='0 0 24 24'><path fill='%230f766e' d='M4 9v6h4l5 5V4L8 9zm12 0a4 4 0 0 1 0 6'/>"
+    '</svg>">'
+)
 # Gradio takes its language from the navigator, once, when its module loads.
 _EARLY: Final = """<script>
 window.chattts = {early};
+{script}
 Object.defineProperty(navigator, "language", {{get: () => window.chattts.tag}});
 Object.defineProperty(navigator, "languages", {{get: () => [window.chattts.tag]}});
 </script>"""
@@ -43,7 +51,7 @@ def early_script(language: UiLanguage) -> str:
     early = {"lang": language, "tag": _TAG[language], "words": script_words(language)}
     # A "<" inside a script could end it.
     text = json.dumps(early, ensure_ascii=False).replace("<", "\\u003c")
-    return _EARLY.format(early=text)
+    return _EARLY.format(early=text, script=asset("page.js"))
 
 
 class _Page:
@@ -72,6 +80,7 @@ class _Page:
     async def _finish(self, start: Message) -> None:
         html = self._body.decode()
         html = html.replace('lang="en"', f'lang="{self._tag}"', 1)
+        html = html.replace(_MANIFEST, _ICON, 1)
         html = html.replace("<head>", "<head>" + self._script, 1)
         body = html.encode()
         headers = MutableHeaders(scope=start)

@@ -6,7 +6,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
-from chattts_api.synthesis import Plan, Synthesis
+from chattts_api.dialogue.conversation import Begin
+from chattts_api.synthesis import Plan
 from chattts_api.ui.sounds import Sound
 
 REPORT_EVERY_S: Final = 0.25
@@ -25,13 +26,18 @@ class Progress:
     is_done: bool = False
     is_cut: bool = False
 
+    @classmethod
+    def begun(cls, plan: Plan) -> "Progress":
+        """Nothing spoken yet."""
+        return cls(0, len(plan.job.segments), 0.0, 0.0, "", plan.job.seed)
+
     @property
     def rtf(self) -> float:
         """Seconds of work for a second of sound: below 1 is faster than real time."""
         return self.elapsed_s / self.seconds if self.seconds else 0.0
 
 
-async def speak_into(synthesis: Synthesis, plan: Plan, sound: Sound) -> AsyncGenerator[Progress]:
+async def speak_into(begin: Begin, plan: Plan, sound: Sound) -> AsyncGenerator[Progress]:
     """Progress a few times a second, the last with is_done. Leaving early frees the engine."""
     began = time.monotonic()
     reported = 0.0
@@ -50,7 +56,7 @@ async def speak_into(synthesis: Synthesis, plan: Plan, sound: Sound) -> AsyncGen
         )
 
     try:
-        speech = await synthesis.speak(plan)
+        speech = await begin(plan)
         async with aclosing(aiter(speech)) as pieces:
             async for samples in pieces:
                 sound.write(samples)

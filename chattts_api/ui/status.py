@@ -37,3 +37,17 @@ def failed(message: str) -> str:
 
 def note(message: str) -> str:
     return f'<div class="run run-note" role="status">{escape(message)}</div>'
+
+
+def turns_done(done: int, total: int, seconds: float, visitor: Visitor) -> str:
+    """How far a dialogue, a chapter or a batch is."""
+    figures = visitor.say("turns_progress", done=done, all=total, seconds=f"{seconds:.1f}")
+    is_done = done == total
+    sentence = visitor.say("turns_spoken" if is_done else "speaking")
+    return (
+        f'<div class="run" data-done="{str(is_done).lower()}">'
+        f'<progress max="{total}" value="{done}" '
+        f'aria-label="{escape(visitor.say("progress_name"))}"></progress>'
+        f'<span class="run-figures">{escape(figures)}</span>'
+        f'<span class="run-sentence" role="status">{escape(sentence)}</span></div>'
+    )

@@ -10,9 +10,10 @@ from starlette.types import Scope
 
 from chattts_api.errors import ChatTTSError, SpeechError
 from chattts_api.request import DEFAULTS, parse_request
-from chattts_api.synthesis import Plan, Synthesis
+from chattts_api.synthesis import Plan, Speech, Synthesis
 from chattts_api.types import EngineStats, SpeechRequest
 from chattts_api.ui.access import Access
+from chattts_api.ui.exports import ExportFolder
 from chattts_api.ui.language import UiLanguage, language_of
 from chattts_api.ui.sounds import SoundShelf
 from chattts_api.ui.words import has_word, say
@@ -60,6 +61,7 @@ class Studio:
     catalog: VoiceCatalog
     access: Access
     shelf: SoundShelf
+    exports: ExportFolder
 
     def visitor(self, request: gr.Request) -> Visitor:
         assert request.request is not None
@@ -82,6 +84,9 @@ class Studio:
         request = self.parse(fields, visitor)
         await self.access.charge(visitor.scope, len(request.input))
         return self.synthesis.plan(request)
+
+    async def begin(self, plan: Plan) -> Speech:
+        return await self.access.begin(self.synthesis, plan)
 
     def stats(self) -> EngineStats:
         return self.synthesis.engine.stats()

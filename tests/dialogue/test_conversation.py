@@ -32,7 +32,7 @@ async def test_turns_follow_one_another_with_their_pauses_and_places() -> None:
     engine = ScriptedEngine(seconds=0.5)
     synthesis = Synthesis(PlainReader(), engine, timeout_s=5)
     turns = planned(synthesis, "a: one\nb: two\n[pause 1s]\na: three")
-    conversation = Conversation(synthesis, turns)
+    conversation = Conversation(synthesis.speak, turns)
     sound = await all_of(conversation)
     places = [(s.role, s.text, round(s.start_s, 3), round(s.end_s, 3)) for s in conversation.spoken]
     assert places == [("a", "one", 0, 0.5), ("b", "two", 0.75, 1.25), ("a", "three", 2.25, 2.75)]
@@ -44,7 +44,7 @@ async def test_turns_follow_one_another_with_their_pauses_and_places() -> None:
 async def test_only_a_few_turns_are_queued_ahead() -> None:
     engine = ScriptedEngine()
     synthesis = Synthesis(PlainReader(), engine, timeout_s=5)
-    pieces = aiter(Conversation(synthesis, planned(synthesis, "a: x\n" * 20)))
+    pieces = aiter(Conversation(synthesis.speak, planned(synthesis, "a: x\n" * 20)))
     await anext(pieces)
     await asyncio.sleep(0.01)
     assert len(engine.jobs) == LOOK_AHEAD + 1
@@ -54,7 +54,7 @@ async def test_only_a_few_turns_are_queued_ahead() -> None:
 async def test_leaving_frees_every_row() -> None:
     engine = ScriptedEngine(pace_s=0.01, seconds=60)
     synthesis = Synthesis(PlainReader(), engine, timeout_s=5)
-    pieces = aiter(Conversation(synthesis, planned(synthesis, "a: x\nb: y\na: z")))
+    pieces = aiter(Conversation(synthesis.speak, planned(synthesis, "a: x\nb: y\na: z")))
     await anext(pieces)
     assert engine.running
     await pieces.aclose()
@@ -70,7 +70,7 @@ async def test_a_turn_that_fails_fails_the_conversation_and_frees_the_others() -
 
     engine = ScriptedEngine(script=second_fails)
     synthesis = Synthesis(PlainReader(), engine, timeout_s=5)
-    conversation = Conversation(synthesis, planned(synthesis, "a: x\nb: y\na: z\na: w"))
+    conversation = Conversation(synthesis.speak, planned(synthesis, "a: x\nb: y\na: z\na: w"))
     with pytest.raises(GenerationFailedError):
         await all_of(conversation)
     await asyncio.sleep(0.01)
@@ -81,9 +81,9 @@ async def test_a_turn_that_fails_fails_the_conversation_and_frees_the_others() -
 async def test_music_lies_under_the_whole_and_fades_away_after_it() -> None:
     engine = ScriptedEngine(seconds=1.0)
     synthesis = Synthesis(PlainReader(), engine, timeout_s=5)
-    dry = await all_of(Episode(synthesis, planned(synthesis, "a: x\nb: y")))
+    dry = await all_of(Episode(synthesis.speak, planned(synthesis, "a: x\nb: y")))
     background = Background(tone(0.7, 500), MusicLevels())
-    wet = await all_of(Episode(synthesis, planned(synthesis, "a: x\nb: y"), background))
+    wet = await all_of(Episode(synthesis.speak, planned(synthesis, "a: x\nb: y"), background))
     assert len(dry) == round(2.25 * SAMPLE_RATE)
     assert len(wet) >= len(dry) + TAIL_S * SAMPLE_RATE
     assert np.abs(wet[-10:]).max() < 1e-3

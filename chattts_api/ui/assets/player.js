@@ -206,7 +206,7 @@ canvas.addEventListener("click", (event) => {
   if (isPlaying) playFrom(to);
   else { offset = to; show(); }
 });
-element.addEventListener("chattts-stop", () => { load?.abort(); if (isPlaying) pause(); });
+element.addEventListener("chattts-stop", () => { if (isPlaying) pause(); });
 
 setInterval(() => {
   if (!isPlaying) return;
