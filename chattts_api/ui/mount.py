@@ -2,8 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI
@@ -11,14 +10,13 @@ from starlette.routing import Mount
 
 from chattts_api.ui.page import PageLanguage
 from chattts_api.ui.player import asset
+from chattts_api.ui.player_page import player_routes
 from chattts_api.ui.playground import Playground
 from chattts_api.ui.server_routes import server_routes
 from chattts_api.ui.sound_routes import sound_routes
 from chattts_api.ui.studio import Studio
 from chattts_api.ui.theme import theme
 from chattts_api.ui.words import translations
-
-PLAYER_FOLDER: Final = Path(__file__).parents[2] / "static"
 
 
 def mount_playground(app: FastAPI, playground: Playground, *, path: str = "/ui") -> None:
@@ -27,6 +25,7 @@ def mount_playground(app: FastAPI, playground: Playground, *, path: str = "/ui")
     # Before the mount, which takes everything below the path.
     app.include_router(sound_routes(studio.shelf, studio.access), prefix=path)
     app.include_router(server_routes(studio), prefix=path)
+    app.include_router(player_routes())
     gr.mount_gradio_app(
         app,
         playground.blocks,

@@ -28,7 +28,8 @@ _UPLOADS: Final = re.compile(r"(/v1)?/audio/voices|/ui/gradio_api/upload")
 # What a browser fetches to show the page: one visit asks for dozens, and none does any work.
 _PAGE_ASSETS: Final = re.compile(
     r"/ui/(assets|static|svelte|theme\.css|favicon\.ico|custom_component"
-    r"|sounds|gradio_api/(file|heartbeat|queue/data|startup-events|app_id|token))([/=].*)?|/player/.+"
+    r"|sounds|server\.json"
+    r"|gradio_api/(file|heartbeat|queue/data|startup-events|app_id|token))([/=].*)?|/player/.+"
 )
 _UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
