@@ -176,12 +176,10 @@ def _assembled(parsed: SpeechFields, voice: Voice, request_id: str) -> SpeechReq
     )
 
 
-def request_schema(max_input: int) -> dict[str, object]:
-    """The JSON schema of a request, for the OpenAPI document: every optional field may be null."""
-    limited = create_model(
+def documented_fields(max_input: int) -> type[SpeechFields]:
+    """The fields with the length that this server takes, for the OpenAPI document."""
+    return create_model(
         "CreateSpeechRequest",
         __base__=SpeechFields,
         input=(str, Field(min_length=1, max_length=max_input, description="what to say")),
     )
-    schema: dict[str, object] = limited.model_json_schema(by_alias=True)
-    return schema

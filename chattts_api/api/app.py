@@ -27,6 +27,7 @@ from chattts_api.api.guard.origins import Origins
 from chattts_api.api.guard.policy import Policy
 from chattts_api.api.health import health_routes
 from chattts_api.api.metrics import Metrics
+from chattts_api.api.openapi import install_openapi
 from chattts_api.api.services import Services
 from chattts_api.api.speech import speech_routes
 from chattts_api.api.stream_socket import serve_stream_socket
@@ -95,6 +96,7 @@ def create_app(
     parts = _guard_parts(settings, limits)
     app = FastAPI(title="ChatTTS", version=__version__, redirect_slashes=False)
     install_error_answers(app)
+    install_openapi(app)
     app.include_router(speech_routes(services))
     app.include_router(catalog_routes(services))
     app.include_router(health_routes(services))

@@ -22,6 +22,7 @@ from chattts_api.api.downloads import DownloadShelf
 from chattts_api.api.errors import renamed
 from chattts_api.api.guard.caller import caller_of, request_id_of
 from chattts_api.api.metrics import Account
+from chattts_api.api.openapi import described_answer, described_body
 from chattts_api.api.services import Services, num_dropped
 from chattts_api.api.speech import NO_MARK
 from chattts_api.audio.encoder import encode_whole
@@ -33,6 +34,10 @@ from chattts_api.types import Samples
 MAX_TTS_TEXT: Final = 1000
 MAX_V1_TEXT: Final = 500
 _CONFIG: Final = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
+_TOO_LONG: Final[dict[str, Any]] = {
+    "description": "The text is too long, in the words of the guide; or an error like any other.",
+    "content": {"application/json": {}},
+}
 _SAY: Final = "a string"
 _WHO: Final = f"a voice's name or a whole number from 0 to {MAX_SEED}"
 _Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
@@ -128,11 +133,23 @@ def classic_routes(services: Services, shelf: DownloadShelf) -> APIRouter:
         path = shelf.get(name, caller_of(request.scope).owner)
         return FileResponse(path, media_type="audio/wav", filename=f"{name}.wav")
 
-    router.add_api_route("/tts", tts, methods=["POST"], openapi_extra=_described(_TtsFields))
     router.add_api_route(
-        "/v1/tts", v1_tts, methods=["POST"], openapi_extra=_described(_V1TtsFields)
+        "/tts",
+        tts,
+        methods=["POST"],
+        openapi_extra=described_body(_TtsFields),
+        responses={400: _TOO_LONG},
     )
-    router.add_api_route("/download/{name}", download, methods=["GET"])
+    router.add_api_route(
+        "/v1/tts", v1_tts, methods=["POST"], openapi_extra=described_body(_V1TtsFields)
+    )
+    router.add_api_route(
+        "/download/{name}",
+        download,
+        methods=["GET"],
+        response_class=Response,
+        responses=described_answer("audio/wav"),
+    )
     return router
 
 
@@ -179,8 +196,3 @@ def _samples_json(samples: Samples, sample_rate: int, elapsed_ms: float) -> byte
         "inference_time_ms": elapsed_ms,
     }
     return json.dumps(body, separators=(",", ":")).encode()
-
-
-def _described(model: type[BaseModel]) -> dict[str, Any]:
-    content = {"application/json": {"schema": model.model_json_schema()}}
-    return {"requestBody": {"required": True, "content": content}}

@@ -11,6 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from starlette.responses import Response
 
+from chattts_api.api.openapi import described_answer
 from chattts_api.types import EngineStats
 
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -59,7 +60,13 @@ def metrics_routes(registry: CollectorRegistry) -> APIRouter:
     async def metrics() -> Response:
         return Response(generate_latest(registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
-    router.add_api_route("/metrics", metrics, methods=["GET"])
+    router.add_api_route(
+        "/metrics",
+        metrics,
+        methods=["GET"],
+        response_class=Response,
+        responses=described_answer("text/plain"),
+    )
     return router
 
 

@@ -23,16 +23,16 @@ from chattts_api.api.connection import (
 from chattts_api.api.errors import envelope, internal_error
 from chattts_api.api.guard.caller import caller_of, request_id_of
 from chattts_api.api.metrics import Account
+from chattts_api.api.openapi import described_answer, described_body
 from chattts_api.api.services import Services, num_dropped
-from chattts_api.audio.encoder import encode_whole
+from chattts_api.audio.encoder import CONTENT_TYPES, encode_whole
 from chattts_api.errors import SpeechError
-from chattts_api.request import request_schema
+from chattts_api.request import documented_fields
 from chattts_api.synthesis import Speech
 
 logger = logging.getLogger(__name__)
 
 NO_MARK: Final[dict[str, str]] = {}  # simple WAV readers take what follows the samples for sound
-_MEDIA_TYPES: Final = ("mpeg", "opus", "aac", "flac", "wav", "pcm")
 
 
 class SpeechResponse(Response):
@@ -166,20 +166,15 @@ def speech_routes(services: Services) -> APIRouter:
         """Speak a text. The answer is audio, or server-sent events that carry it."""
         return SpeechResponse(services)
 
-    schema = request_schema(services.settings.max_input)
-    described: dict[str, object] = {
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}
-    }
-    content: dict[str, object] = {f"audio/{kind}": {} for kind in _MEDIA_TYPES}
-    content["text/event-stream"] = {}
+    body = described_body(documented_fields(services.settings.max_input))
     for path in ("/v1/audio/speech", "/audio/speech"):
         router.add_api_route(
             path,
             create_speech,
             methods=["POST"],
-            openapi_extra=described,
+            openapi_extra=body,
             response_class=Response,
-            responses={200: {"content": content, "description": "The speech."}},
+            responses=described_answer(*CONTENT_TYPES.values(), "text/event-stream"),
             include_in_schema=path.startswith("/v1"),
         )
     return router

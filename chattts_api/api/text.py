@@ -1,7 +1,7 @@
 """What becomes of a text before it is spoken: normalised, refined, counted."""
 
 import asyncio
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -12,6 +12,7 @@ from starlette.types import Scope
 from chattts_api.api.body import read_json_object
 from chattts_api.api.errors import renamed
 from chattts_api.api.guard.caller import caller_of, request_id_of
+from chattts_api.api.openapi import described_body
 from chattts_api.api.services import Services
 from chattts_api.engine.admission import SPEECH_SHARE
 from chattts_api.errors import InputTooLongError, SpeechError
@@ -65,12 +66,9 @@ def text_routes(services: Services) -> APIRouter:
         asked = await read_json_object(request)
         return await _refined(services, request.scope, asked)
 
-    schema = _TextFields.model_json_schema()
-    described: dict[str, Any] = {
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}
-    }
+    body = described_body(_TextFields)
     for name, route in (("normalize", normalize), ("refine", refine), ("tokens", tokens)):
-        router.add_api_route(f"/v1/text/{name}", route, methods=["POST"], openapi_extra=described)
+        router.add_api_route(f"/v1/text/{name}", route, methods=["POST"], openapi_extra=body)
     return router
 
 
