@@ -3,14 +3,16 @@
 import json
 from typing import Final
 
-from starlette.types import Message, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from chattts_api.api.errors import envelope, error_headers
+from chattts_api.api.guard.caller import request_id_of
 from chattts_api.api.guard.limits import Standing
 from chattts_api.api.guard.origins import RawHeaders
-from chattts_api.api.guard.receiving import BoundedBody
+from chattts_api.api.guard.receiving import BoundedBody, discard
 from chattts_api.errors import SpeechError
 
+TOO_LARGE: Final = 413
 _SECURITY: Final[RawHeaders] = [
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -27,14 +29,16 @@ _STARTS: Final = frozenset(
 class Answer:
     """`send` for one request: adds the common headers, and knows what has been sent."""
 
-    def __init__(self, scope: Scope, send: Send, request_id: str, cors: RawHeaders) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, cors: RawHeaders) -> None:
         self.status: int | None = None
         self.standing: Standing | None = None
         self.body: BoundedBody | None = None
         self._is_replaced = False
         self._scope = scope
         self._send = send
-        self._headers: RawHeaders = [(b"x-request-id", request_id.encode()), *cors]
+        self._receive = receive if scope["type"] == "http" else None
+        request_id = request_id_of(scope).encode()
+        self._headers: RawHeaders = [(b"x-request-id", request_id), *cors]
 
     @property
     def has_begun(self) -> bool:
@@ -72,6 +76,10 @@ class Answer:
         if self._scope.get("method") == "HEAD":
             body = b""
         await self({"type": f"{kind}.start", "status": status, "headers": [*headers, length]})
+        if status == TOO_LARGE and self._receive is not None:
+            await self({"type": f"{kind}.body", "body": body, "more_body": True})
+            await discard(self._receive)
+            body = b""
         await self({"type": f"{kind}.body", "body": body, "more_body": False})
 
     async def _replace(self, error: SpeechError) -> None:

@@ -77,7 +77,7 @@ class Guard:
         request_id = _request_id(headers)
         scope.setdefault("state", {})["request_id"] = request_id
         request_id_var.set(request_id)
-        answer = Answer(scope, send, request_id, self._parts.origins.answer_headers(headers))
+        answer = Answer(scope, receive, send, self._parts.origins.answer_headers(headers))
         began_s = time.monotonic()
         try:
             await self._guarded(scope, headers, receive, answer)

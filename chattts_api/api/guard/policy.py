@@ -10,6 +10,7 @@ KIB: Final = 1024
 MIN_JSON: Final = 64 * KIB
 BYTES_A_CHARACTER: Final = 16  # an astral character is twelve bytes as JSON escapes
 MAX_PAGE: Final = 1024 * KIB
+MAX_PAGE_UPLOAD: Final = 10 * 1024 * KIB  # as Gradio is told, which would answer in its own way
 MAX_UPLOAD: Final = 10 * 1024 * KIB + 64 * KIB  # the sample and the form around it
 MAX_HEADERS: Final = 16 * KIB
 MAX_URL: Final = 8 * KIB
@@ -24,7 +25,8 @@ _OPEN: Final = frozenset(
     }
 )
 _PUBLIC: Final = re.compile(r"(/v1)?(/audio)?/models|(/v1)?/models/[^/]+|(/v1)?/audio/voices")
-_UPLOADS: Final = re.compile(r"(/v1)?/audio/voices|/ui/gradio_api/upload")
+_UPLOADS: Final = re.compile(r"(/v1)?/audio/voices")
+_PAGE_UPLOAD: Final = "/ui/gradio_api/upload"
 # What a browser fetches to show the page: one visit asks for dozens, and none does any work.
 _PAGE_ASSETS: Final = re.compile(
     r"/ui/(assets|static|svelte|theme\.css|favicon\.ico|custom_component"
@@ -61,6 +63,8 @@ class Policy:
         json_limit = max(MIN_JSON, self.max_input * BYTES_A_CHARACTER)
         if _UPLOADS.fullmatch(path) is not None:
             return MAX_UPLOAD
+        if path == _PAGE_UPLOAD:
+            return MAX_PAGE_UPLOAD
         if path.startswith("/ui/"):
             return max(MAX_PAGE, json_limit)
         return json_limit

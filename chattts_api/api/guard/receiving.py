@@ -1,6 +1,7 @@
 """What may be received: headers, addresses and bodies, by size, form and time."""
 
 import asyncio
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope
@@ -13,6 +14,9 @@ from chattts_api.errors import (
     SpeechError,
     UnsupportedMediaTypeError,
 )
+
+LINGER_S: Final = 2.0
+MAX_LINGER: Final = 64 * 1024 * 1024
 
 
 def check_head(scope: Scope) -> None:
@@ -35,6 +39,20 @@ def check_body_headers(headers: Headers, max_bytes: int) -> None:
         raise ContentTooLargeError(f"The body is larger than {max_bytes} bytes.")
     if int(length) > max_bytes:
         raise ContentTooLargeError(f"The body is larger than {max_bytes} bytes.")
+
+
+async def discard(receive: Receive) -> None:
+    """Read on for a moment: closing while a client still sends would lose the answer to it."""
+    num_bytes = 0
+    try:
+        async with asyncio.timeout(LINGER_S):
+            while num_bytes < MAX_LINGER:
+                message = await receive()
+                if message["type"] != "http.request" or not message.get("more_body", False):
+                    return
+                num_bytes += len(message.get("body", b""))
+    except TimeoutError:
+        return
 
 
 class BoundedBody:
