@@ -61,6 +61,7 @@ class Conversation:
             for index, turn in enumerate(self.turns):
                 self._look_ahead()
                 speech = await self._begun.popleft()
+                self.engine = speech.engine
                 self._look_ahead()
                 start_s = self.seconds
                 async with aclosing(aiter(speech)) as pieces:
@@ -79,7 +80,6 @@ class Conversation:
             self._begun.append(asyncio.ensure_future(self._begin(turn.plan)))
 
     def _note(self, index: int, turn: PlannedTurn, speech: Speech, start_s: float) -> None:
-        self.engine = speech.engine
         self.is_cut |= speech.finish_reason == "length"
         self.spoken.append(SpokenTurn(index, turn.role, turn.text, start_s, self.seconds))
 
